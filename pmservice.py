@@ -4622,7 +4622,7 @@ def create_bug(store: Store, product: Record, body: Fields) -> int:
     return create(store, BUG, with_case_version(store, given))
 
 
-# What the fields of PUT /bugs/<id> do, if their values are new and not empty:
+# The fields of PUT /bugs/<id> whose values are new and not empty, and what they change:
 #   status                       takes the bug to that state
 #   resolution, closedBy         take it to resolved, to closed
 #   RESOLUTION_FIELDS            need a resolution, unless the bug has one
@@ -5673,7 +5673,10 @@ class Exchange:
 
     @functools.cached_property
     def parameters(self) -> Texts:
-        """The query parameters; an empty one counts as not given. Raises Refusal."""
+        """The query parameters, which the page of a list completes; an empty one is not given.
+
+        Raises Refusal.
+        """
         query = self.header("QUERY_STRING")
         try:
             return dict(urllib.parse.parse_qsl(query, max_num_fields=MOST_FIELDS))
@@ -7198,6 +7201,7 @@ TOP = 12  # products, and running executions
 RELEASES = 6  # past ones, and as many planned ones
 CALLS_SHOWN = 100
 MOST_SHOWN = 5000  # characters of each part of a call
+MOST_TRANSLATED = 1000  # of a refusal: the patterns take time that grows faster than its length
 ACTIONS = 1000
 ROWS = 50  # of a list, unless its query has a limit
 MOST_ROWS = 500
@@ -7707,7 +7711,7 @@ def label(language: str, word: str) -> str:
 
 def translated(language: str, sentence: str) -> str:
     """Return the sentence of a refusal in a language; itself if there is no translation."""
-    if language == "en" or len(sentence) > MAX_PATH:  # the patterns would take long
+    if language == "en" or len(sentence) > MOST_TRANSLATED:
         return sentence
     for pattern, words in SENTENCES.items():
         found = re.fullmatch(pattern, sentence, re.DOTALL)
@@ -7813,8 +7817,6 @@ HEADINGS = {
     "moment": "Dates",
     "link": "Links",
 }
-# The texts of fields that say nothing of a record.
-SAY_NOTHING = {resource: ([("normal", "")], [(name, "")]) for name, resource in RESOURCES.items()}
 # A field that is left out if another one has the same value.
 REPEATED = {"reviewer": "reviewedBy", "notReview": "reviewer", "parent": "project"}
 DUE_STATES = ("active", "doing", "pause", "wait")  # states in which a deadline counts
@@ -7983,7 +7985,7 @@ class Section(NamedTuple):
     css_class: of the part.
     text: sentences.
     heads: over the columns of the table.
-    rows: of the table, with a Cell for each head; None without one.
+    rows: of the table, with a Cell for each head.
     wide: the heads of columns that phones leave out.
     sorts: for the heads that sort the table: the path that does so, and how the table is sorted by
         it now, "ascending", "descending" or "" (not at all).
@@ -8000,7 +8002,7 @@ class Section(NamedTuple):
     css_class: str = ""
     text: Sequence[str] = ()
     heads: Sequence[str] = ()
-    rows: Sequence[Any] | None = None
+    rows: Sequence[Any] = ()
     wide: Iterable[str] = ()
     sorts: Fields = {}
     links: Pieces = []
@@ -8227,8 +8229,8 @@ class Sheet(NamedTuple):
             return style, [self.moment(value)]
         if style == "share":
             return style, [(self.say(f"share of {view.resource.name}").format(value), "")]
-        level = f"{field} {value}"
-        if style == "level" and level in LABELS["en"]:
+        level = f"{field} {value}" if style == "level" else ""
+        if level in LABELS["en"]:
             return style, [(f"{value} · {self.say(level)}", "")]
         if view.resource is RELEASE and value == "normal":
             value = "planned" if record["date"] > self.store.today else "released"
@@ -8322,10 +8324,11 @@ class Sheet(NamedTuple):
             # No operation changes the status of a program. The `type` of most stories and projects
             # is the name of their resource, which stands above the title; that of others is normal.
             is_constant = resource is PROGRAM and field == "status"
-            is_repeated = cells.get(REPEATED.get(field, "")) == cell
-            is_repeated |= field == "lastEditedBy" and moment in other_moments
-            says_nothing = is_constant or is_repeated or pieces in SAY_NOTHING[resource]
-            if is_elsewhere or says_nothing or STYLES.get(field) == "hidden":
+            is_constant |= pieces in ([("normal", "")], [(resource.name, "")])
+            is_same_edit = field == "lastEditedBy" and moment in other_moments
+            is_repeated = is_same_edit or cells.get(REPEATED.get(field, "")) == cell
+            says_nothing = is_elsewhere or is_constant or is_repeated
+            if says_nothing or STYLES.get(field) == "hidden":
                 continue
             if pieces in ([], ONLY_ZERO):
                 unset.append(field)
@@ -8337,7 +8340,8 @@ class Sheet(NamedTuple):
                 beside[HEADINGS.get(css_class, "Details")].append((field, cell, moment))
         log = self.log(resource, record["id"], cells)
         history = [Section("History", log=log)] if log else []
-        sections = [*texts, *self.below(view, record), *history]
+        inner = dict(page.tabs[1:])  # after the summary
+        sections = [*texts, *self.below(view, record, inner), *history]
         return page._replace(sections=sections, beside=beside, unset=unset)
 
     def cells(self, view: View, record: Fields) -> dict[str, Cell]:
@@ -8405,10 +8409,12 @@ class Sheet(NamedTuple):
             if path.startswith(f"{above}/<")
         ]
 
-    def below(self, view: View, record: Fields) -> Iterator[Section]:
-        """Yield the lists on a record's page, of those with pages of their own the first rows."""
+    def below(self, view: View, record: Fields, paths: Texts) -> Iterator[Section]:
+        """Yield the lists on a record's page, of those with pages of their own the first rows.
+
+        paths: of those pages, by the key of the list.
+        """
         resource = view.resource
-        paths = dict(self.lists_in(resource, record))
         others = (*OF_NO_PATH.get(resource, ()), *ENCLOSED.get(view, ()))
         listings = {listing.key: listing for listing in others}
         listings |= {key: LISTS[pattern_of(path)] for key, path in paths.items()}
@@ -8484,7 +8490,7 @@ class Sheet(NamedTuple):
     def nothing_in(self, operation: Operation, address: Address, id: int) -> Section:
         """Return why a list shows no record, and what to do."""
         listing: Any = operation.listing
-        narrowed = {**filters_of(self.store, listing, {})}
+        narrowed = dict(filters_of(self.store, listing, {}))
         if listing.within:
             narrowed[listing.within] = id
         count, _ = self.store.page(listing, narrowed, {"status": "all", "limit": 0, "offset": 0})
@@ -8531,9 +8537,8 @@ class Sheet(NamedTuple):
             "resolvedthisweek": figure(this_week["resolved"], "/bugs?status=resolvedthisweek"),
             "products": figure(count, "/products"),
         }
-        return Contents(
-            self.say("Overview"), [bugs, *([stages] if stages.rows else []), *shown], facts=facts
-        )
+        charts = [bugs, stages] if stages.rows else [bugs]
+        return Contents(self.say("Overview"), [*charts, *shown], facts=facts)
 
     def count_weeks(self) -> dict[datetime, Any]:
         """Return how many bugs were opened and resolved in each week."""
@@ -9042,7 +9047,7 @@ maxlength="255" aria-label="{{words}}" placeholder="{{words}}">
 <div class="parts">
 % for part in page.sections:
 % name = label(part.title) if part.title else page.title
-% has_bars = bool(part.rows) and any(css_class == "bar" for css_class, _ in part.rows[0])
+% has_bars = part.rows and any(css_class == "bar" for css_class, _ in part.rows[0])
 <section class="{{part.css_class}} {{"bars" if has_bars else ""}}">
 % if part.title:
 <h2>{{name}}</h2>
@@ -9828,7 +9833,9 @@ def controls_section(controls: Controls, say: Say) -> Section:
         text.append(say("offset").format(clock["offset"]))
     for fault in controls.faults:
         text.append(say(", ").join(f"{say(name)} {fault[name]}" for name in fault))
-    return Section("Controls", text=[*text, *([] if controls.faults else ["no faults"])])
+    if not controls.faults:
+        text.append("no faults")
+    return Section("Controls", text=text)
 
 
 # Logging in and out

@@ -8619,7 +8619,8 @@ NOT_LINKED = {  # the shape of a path without a page that leads to it, and the p
 }  # shape: path
 ABOVE = [  # a page, and its links to what it belongs to
     ("/bugs/1",       "/products/1 /products/1/bugs"),       ("/tasks/1",         "/executions/2 /executions/2/tasks"),
-    ("/executions/2", "/projects/1 /projects/1/executions"), ("/products/1/bugs", "/products /products/1 /products/1/bugs"),
+    ("/executions/2", "/projects/1 /projects/1/executions"),
+    ("/products/1/bugs", "/products /products/1 /products/1/bugs"),
     ("/testtasks/1",  "/products/1 /testtasks"),             ("/programs/6",      "/programs"),
 ]
 TABS_AND_MORE_OF_BUGS = """
@@ -9641,7 +9642,8 @@ PHONE_PATHS = """
 """
 PLACES_SHOWN = {
     "/": "Overview", "/tasks": "My tasks", "/tasks/1": "Tasks", "/bugs/7": "Bugs", "/bugs/9999": "Bugs",
-    "/products/1/bugs": "Products", "/users/3": "Users", "/departments/1": "Users", "/executions/16/tasks": "Executions",
+    "/products/1/bugs": "Products", "/users/3": "Users", "/departments/1": "Users",
+    "/executions/16/tasks": "Executions",
     "/-/journal": "API calls",
 }  # fmt: skip
 # Returns the links that are lower than a finger needs.
@@ -10417,7 +10419,8 @@ MOMENTS = [  # a Saturday, early on a Monday, a leap day, the end and the beginn
     "2027-01-01T08:00:00", "2026-11-01T01:30:00",
 ]
 ENDS_OF_WEEKS = [  # a Monday's morning, the middle of a week, a Friday's evening, a Sunday, a New Year's Day
-    "2026-11-23T09:10:00Z", "2026-11-25T12:00:00Z", "2026-11-20T18:30:00Z", "2026-11-22T12:00:00Z", "2027-01-01T08:00:00Z",
+    "2026-11-23T09:10:00Z", "2026-11-25T12:00:00Z", "2026-11-20T18:30:00Z", "2026-11-22T12:00:00Z",
+    "2027-01-01T08:00:00Z",
 ]
 NAMED_IN_DEMO = """
     bugs openedBuild builds; bugs execution executions; bugs case testcases; tasks execution executions;
@@ -12836,7 +12839,7 @@ done
 
 
 class TestPromises:
-    """What no class above is about."""
+    """Promises of the README and the interface that the classes above do not test."""
 
     @each("path", ["/products/1/bugs?limit=100", "/bugs?limit=100"])
     def test_list_of_many_rows_takes_as_many_statements_as_one_of_few(self, statements, path):
